@@ -99,7 +99,7 @@ def target(tokens: PreTrainedTokenizerFast) -> LlamaForCausalLM:
     with torch.no_grad():
         model.model.embed_tokens.weight.normal_(0, 1.0)
         model.lm_head.weight.normal_(0, 0.15)
-        # A row of zeros has logit zero, which some other row always beats: the text is printable and does not end early.
+        # A row of zeros has logit zero, which some other row always beats: text is printable and does not end early.
         model.lm_head.weight[unprintable(tokens)] = 0.0
         for number, layer in enumerate(model.model.layers):
             scale = EARLY if number < 2 else LATE
@@ -216,16 +216,20 @@ def agreement(model: LlamaForCausalLM, draft: LlamaForCausalLM) -> str:
     torch.manual_seed(1)
     start = torch.randint(3, VOCABULARY, (4, 64))
     text = model.generate(
-        start, attention_mask=torch.ones_like(start), max_new_tokens=96, do_sample=False, eos_token_id=None, pad_token_id=0
+        start,
+        attention_mask=torch.ones_like(start),
+        max_new_tokens=96,
+        do_sample=False,
+        eos_token_id=None,
+        pad_token_id=0,
     )
     with torch.no_grad():
         said = model(text).logits.argmax(-1)[:, 64:]
         drafted = draft(text).logits.argmax(-1)[:, 64:]
         bigram = model.lm_head(model.model.norm(model.model.embed_tokens(text))).argmax(-1)[:, 64:]
     distinct = [len(set(row.tolist())) for row in text[:, 64:]]
-    return "agreement: draft {:.0%}, head {:.0%}; distinct tokens in 96: {}".format(
-        (said == drafted).float().mean().item(), (said == bigram).float().mean().item(), distinct
-    )
+    by_draft, by_head = (said == drafted).float().mean().item(), (said == bigram).float().mean().item()
+    return f"agreement: draft {by_draft:.0%}, head {by_head:.0%}; distinct tokens in 96: {distinct}"
 
 
 def main(directory: str) -> None:

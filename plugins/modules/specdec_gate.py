@@ -276,14 +276,14 @@ def main() -> None:
             "baseline": {"type": "dict", "required": True, "options": levels},
             "candidate": {"type": "dict", "required": True, "options": levels},
             "slot": {"type": "str", "required": True},
-            "num_speculative_tokens": {"type": "int", "required": True},
+            "num_speculative_tokens": {"type": "int", "required": True, "no_log": False},
             "profile": {
                 "type": "dict",
                 "default": {},
                 "options": {
                     "name": {"type": "str", "default": "default"},
                     "prompts": {"type": "int", "default": 32},
-                    "max_tokens": {"type": "int", "default": 256},
+                    "max_tokens": {"type": "int", "default": 256, "no_log": False},
                     "c8_requests": {"type": "int", "default": 64},
                     "concurrency_high": {"type": "int", "default": 8},
                     "warmup_min": {"type": "int", "default": 8},

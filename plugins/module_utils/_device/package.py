@@ -21,9 +21,11 @@ import shlex
 import sys
 
 from .._slots import disk
+from . import entry
 
 PACKAGE = "jetson_specdec"
 WINGS = ("_slots", "_vllm", "_device")
+MAIN = entry.main  # only what is imported travels with a module, so the entry must be
 ENTRY = """\
 # Written by the Ansible collection jetson.specdec. Do not edit.
 import os
@@ -51,7 +53,7 @@ def sources() -> dict[str, str]:
         spec = getattr(module, "__spec__", None)
         if parts[0] not in WINGS or spec is None or spec.loader is None:
             continue
-        text = spec.loader.get_source(name) or ""  # type: ignore[attr-defined]  # zipimport and files both have it
+        text = spec.loader.get_source(name) or ""  # zipimport and plain files both have it
         tail = "/__init__.py" if spec.submodule_search_locations is not None else ".py"
         files["{}/{}{}".format(PACKAGE, "/".join(parts), tail)] = text
     return files

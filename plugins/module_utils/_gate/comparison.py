@@ -176,7 +176,8 @@ class Comparison:
     def high_text(self) -> str:
         """The effect under concurrency, in one clause. Only where that was measured."""
         before, after = self.levels["high"]
-        assert self.high_gain is not None
+        if self.high_gain is None:
+            return "not measured under concurrency"
         return (
             f"c={before.outline.concurrency} throughput {self.high_gain:+.1%} "
             f"({before.throughput:.1f} -> {after.throughput:.1f} tok/s, n={self.n_high})"

@@ -44,7 +44,9 @@ class Fields:
     def number(self, key: str, lowest: float = SMALLEST) -> float:
         """A finite number, positive unless ``lowest`` says otherwise."""
         value = self.value.get(key)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value:
+        if isinstance(value, bool) or not isinstance(value, (int, float)):
+            raise missing(self.name(key), f"is {value!r:.60}, not a number")
+        if isinstance(value, float) and math.isnan(value):
             raise missing(self.name(key), f"is {value!r:.60}, not a number")
         if not lowest <= value <= LARGEST:
             what = "a positive number" if lowest > 0 else f"a number from {lowest:g} up"

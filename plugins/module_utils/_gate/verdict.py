@@ -190,7 +190,8 @@ class _Judge:
 
     def _final(self, found: Comparison) -> tuple[str, str, str]:
         gain, drop, high, profile = found.gain, found.drop, found.high_gain, self.profile
-        assert high is not None and found.high_ci is not None
+        if high is None or found.high_ci is None:
+            raise InvalidMeasurement("invalid_missing", "nothing was measured under concurrency")
         if high < -profile["high_margin"] or found.high_ci[1] < 0:
             text = "{}: that is a loss of more than {:.1%}, or of more than chance. {}".format(
                 found.high_text(), profile["high_margin"], found.low_text()

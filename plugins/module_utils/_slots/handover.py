@@ -25,7 +25,7 @@ DROP_CACHES_PATH = "/proc/sys/vm/drop_caches"
 def mem_kib(field: str) -> int | None:
     """A field of /proc/meminfo in KiB, or None when it is not there."""
     for line in (disk.read_text("/proc/meminfo") or "").splitlines():
-        name, _, rest = line.partition(":")
+        name, _colon, rest = line.partition(":")
         if name == field and rest.split()[1:] == ["kB"] and rest.split()[0].isdigit():
             return int(rest.split()[0])
     return None

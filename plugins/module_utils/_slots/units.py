@@ -56,8 +56,7 @@ def systemctl(*arguments: str, limit_s: float = COMMAND_LIMIT_S) -> subprocess.C
 def show(unit: str) -> dict[str, str]:
     """The properties of a unit that a switch decides on."""
     done = systemctl("show", unit, "--property={}".format(",".join(PROPERTIES)))
-    pairs = (line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
-    return {name: value for name, value in pairs}
+    return dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
 
 
 def is_ours(properties: dict[str, str]) -> bool:

@@ -33,13 +33,13 @@ def test_row(kind, row):
 
 
 def test_no_pair_is_listed_twice():
-    pairs = [(row["target"], row["model"]) for _, row in rows()]
+    pairs = [(row["target"], row["model"]) for _kind, row in rows()]
     assert len(pairs) == len(set(pairs)) >= 15
 
 
 def test_variants_lead_to_a_target_and_no_further():
     heads = _data.load("heads")
-    targets = {row["target"] for _, row in rows()}
+    targets = {row["target"] for _kind, row in rows()}
     for row in heads["variants"]:
         assert row["base"] in targets and row["model"] not in targets
         assert row["source"] and datetime.date.fromisoformat(row["date"])

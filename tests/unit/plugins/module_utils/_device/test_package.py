@@ -22,7 +22,9 @@ INTERPRETERS = sorted(
 
 
 def run(state_dir, *arguments):
-    return subprocess.run([os.path.join(state_dir, "device", "run"), *arguments], capture_output=True, text=True)
+    return subprocess.run(
+        [os.path.join(state_dir, "device", "run"), *arguments], capture_output=True, text=True, check=False
+    )
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def unit(kind: str, before: float, after: float) -> ours.Unit:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 8, 31])
 def test_median_is_that_of_the_standard_library(size: int) -> None:
-    values = [random.Random(size).random() for _ in range(size)]
+    values = [random.Random(size).random() for _n in range(size)]
     assert ours.median(values) == pytest.approx(reference.median(values))
 
 
@@ -38,7 +38,7 @@ def test_estimators() -> None:
 
 def test_pairing_removes_what_differs_between_prompts() -> None:
     dice = random.Random(1)
-    units = [unit("a", seconds, seconds / 1.4) for seconds in (dice.uniform(1.0, 10.0) for _ in range(16))]
+    units = [unit("a", seconds, seconds / 1.4) for seconds in (dice.uniform(1.0, 10.0) for _n in range(16))]
     low, high = ours.interval(units, ours.service_gain, 300)
     assert low == pytest.approx(0.4) and high == pytest.approx(0.4)
 
@@ -55,7 +55,7 @@ def test_kinds_keep_their_share_in_each_draw() -> None:
 
 def test_same_seed_same_interval() -> None:
     dice = random.Random(2)
-    units = [unit("a", 1.0, dice.uniform(0.5, 1.0)) for _ in range(16)]
+    units = [unit("a", 1.0, dice.uniform(0.5, 1.0)) for _n in range(16)]
     assert ours.interval(units, ours.service_gain, 200) == ours.interval(units, ours.service_gain, 200)
     assert ours.interval(units, ours.service_gain, 200) != ours.interval(units, ours.service_gain, 200, seed=1)
 
@@ -65,7 +65,7 @@ def test_interval_holds_the_truth_about_as_often_as_it_says() -> None:
     dice = random.Random(3)
     inside = 0
     for _host in range(100):
-        units = [unit("a", 1.0, dice.gauss(1.0, 0.2) / 1.5) for _ in range(32)]
+        units = [unit("a", 1.0, dice.gauss(1.0, 0.2) / 1.5) for _n in range(32)]
         low, high = ours.interval(units, ours.service_gain, 200)
         inside += low <= 0.5 <= high
     assert 85 <= inside <= 100

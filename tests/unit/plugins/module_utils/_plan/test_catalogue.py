@@ -41,7 +41,7 @@ def find(target, method=None, site=(), obstacle=lambda row: None):
     ],
 )
 def test_shipped(target, method, model):
-    row, _ = find(target, method)
+    row, _origin = find(target, method)
     assert (row and row["model"]) == model
 
 
@@ -52,12 +52,12 @@ def test_the_base_is_shown_where_it_decided():
 
 @pytest.mark.parametrize("method", ["eagle3", "draft_model", "dflash"])
 def test_a_site_row_wins_whatever_its_method(method):
-    row, _ = find("a/t", site=[{"target": "a/t", "method": method, "model": "/srv/mine"}])
+    row, _origin = find("a/t", site=[{"target": "a/t", "method": method, "model": "/srv/mine"}])
     assert (row["model"], row["origin"]) == ("/srv/mine", "site")
 
 
 def test_a_named_method_is_kept_to():
-    row, _ = find("a/t", "eagle3", site=[{"target": "a/t", "method": "draft_model", "model": "/srv/mine"}])
+    row, _origin = find("a/t", "eagle3", site=[{"target": "a/t", "method": "draft_model", "model": "/srv/mine"}])
     assert row["model"] == "a/head1"
 
 
