@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from pydoc_data import topics
 
 import torch
 from safetensors.torch import save_file
@@ -21,9 +22,9 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers, trainers
 from tokenizers import models as token_models
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-VOCABULARY = 512
+VOCABULARY = 2048  # enough that a prompt of 400 characters is some 130 tokens, as with a real tokenizer
 HIDDEN, HEADS, HEAD_DIM, INTERMEDIATE, LAYERS = 768, 12, 64, 2048, 12
-EARLY, LATE = 0.3, 0.08  # scale of the first two layers' and of the other layers' contribution
+EARLY, LATE = 0.08, 0.02  # scale of the first two layers' and of the other layers' contribution
 AUX_LAYERS = (2, 6, 9)
 CONTEXT = 2048
 END_OF_TEXT, START, END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
@@ -31,13 +32,6 @@ CHAT = (
     "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-TEXT = [
-    "The quick brown fox jumps over the lazy dog. " * 4,
-    "Speculative decoding drafts several tokens and verifies them in one step.",
-    "An operator rolls the configuration out to one host after another and measures each of them.",
-    "def add(left, right): return left + right  # a function that adds two numbers",
-    "Question: what is the sum of three and four? Answer: the sum is seven, because three and four make seven.",
-]
 
 
 def tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
@@ -45,17 +39,13 @@ def tokenizer(vocabulary: int) -> PreTrainedTokenizerFast:
     tokens = Tokenizer(token_models.BPE())
     tokens.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokens.decoder = decoders.ByteLevel()
-    filler = [
-        " ".join(chr(97 + (i * 7 + j * 3) % 26) * (1 + j % 3) + chr(97 + (i + j) % 26) for j in range(40))
-        for i in range(60)
-    ]
     trainer = trainers.BpeTrainer(
         vocab_size=vocabulary,
         special_tokens=[END_OF_TEXT, START, END],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         show_progress=False,
     )
-    tokens.train_from_iterator(TEXT * 3 + filler, trainer)
+    tokens.train_from_iterator(topics.topics.values(), trainer)  # English and code that every Python has
     return PreTrainedTokenizerFast(
         tokenizer_object=tokens,
         bos_token=END_OF_TEXT,
