@@ -14,7 +14,7 @@ from .errors import SlotError
 
 UNIT_DIR = "/etc/systemd/system"
 SIGNATURE = "# Managed by the Ansible collection jetson.specdec."
-COMMAND_LIMIT_S = 20.0
+COMMAND_LIMIT_S = 60.0  # a disk that is being flushed can hold systemd up for many seconds
 STOP_LIMIT_S = 90.0  # more than the unit's TimeoutStopSec, after which systemd itself kills
 PROPERTIES = (
     "LoadState",

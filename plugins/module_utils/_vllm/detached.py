@@ -133,7 +133,13 @@ class Detached:
             )
 
     def _runs(self) -> bool:
-        state = process.unit(self.unit).active_state
+        """Does systemd run it? A systemd too busy to answer says nothing of a measurement, which goes on meanwhile."""
+        try:
+            state = process.unit(self.unit).active_state
+        except VllmError as exc:
+            if exc.code != "systemd_silent":
+                raise
+            return True
         return state in ("active", "activating", "deactivating", "reloading")
 
     def _death(self) -> dict[str, Any]:

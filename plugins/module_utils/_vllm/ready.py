@@ -137,6 +137,11 @@ class _Climb:
                 rung()
         except _NotYet as exc:
             return self._unfinished(exc)
+        except VllmError as exc:
+            if exc.code != "systemd_silent":
+                raise
+            # A disk that is being flushed can hold systemd up for many seconds; that says nothing about the server.
+            return self._unfinished(_NotYet(exc.text))
         except _Failed as exc:
             failure = exc.failure
             return ReadyResult(

@@ -202,6 +202,19 @@ def test_systemd_refuses(host):
     assert detached.Detached(state, spec()).poll(5.0)["finished"]  # nothing of the failed attempt is in the way
 
 
+def test_a_systemd_too_busy_to_answer_ends_no_measurement(host, monkeypatch):
+    state = str(host(seconds=2))
+    assert detached.Detached(state, spec()).poll(0.2)["outcome"]["code"] == "running"
+
+    def silent(_name):
+        raise VllmError("systemd_silent", "systemctl did not answer in 10 s")
+
+    monkeypatch.setattr(detached.process, "unit", silent)
+    monkeypatch.setattr(detached, "ASK_SYSTEMD_S", 0.1)
+    assert detached.Detached(state, spec()).poll(0.5)["outcome"]["code"] == "running"
+    assert detached.Detached(state, spec()).poll(10.0)["outcome"]["code"] == "measured"
+
+
 def test_a_state_directory_that_can_not_be_written(host, monkeypatch):
     state = host()
 

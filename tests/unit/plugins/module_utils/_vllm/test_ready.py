@@ -77,6 +77,16 @@ def test_a_baseline_is_ready(serve, systemd):
     assert result.outcome() == {"ok": True, "code": "ready", "text": result.text}
 
 
+def test_a_systemd_too_busy_to_answer_is_waited_for(serve, systemd, monkeypatch):
+    def silent(_name):
+        raise VllmError("systemd_silent", "systemctl did not answer in 10 s")
+
+    monkeypatch.setattr(ready.process, "unit", silent)
+    result = look(serve(tokens=64), budget_s=0.2)
+    assert (result.ready, result.finished, result.stage) == (False, False, "process")
+    assert "did not answer" in result.text
+
+
 def test_a_candidate_speculates(serve, systemd):
     server = serve(tokens=64, num_speculative_tokens=5)
     result = look(server, num_speculative_tokens=5)
