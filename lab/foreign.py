@@ -18,7 +18,7 @@ Description=vLLM, set up by hand
 After=network.target
 
 [Service]
-Environment=VLLM_TARGET_DEVICE=cpu VLLM_HOST_IP=127.0.0.1 HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 HOME=/root
+Environment=VLLM_CACHE_ROOT={cache} VLLM_TARGET_DEVICE=cpu VLLM_HOST_IP=127.0.0.1 HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 HOME=/root
 ExecStart={vllm}/bin/vllm serve --config {config}
 Restart=always
 RestartSec=5
@@ -31,7 +31,7 @@ WantedBy=multi-user.target
 
 def unit(paths: Paths) -> str:
     """The unit, as an administrator would have written it."""
-    return UNIT.format(vllm=paths.vllm, config=CONFIG_PATH)
+    return UNIT.format(vllm=paths.vllm, cache=paths.vllm_cache, config=CONFIG_PATH)
 
 
 def config(paths: Paths, model: str) -> str:
@@ -45,6 +45,7 @@ def config(paths: Paths, model: str) -> str:
             "max-model-len": 1024,
             "max-num-seqs": 16,
             "enforce-eager": True,
+            "distributed-executor-backend": "uni",
             "kv-cache-memory-bytes": 134217728,
         },
         indent=2,

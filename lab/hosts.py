@@ -146,6 +146,7 @@ class Lab:
         mounts = [f"{folder / name}:{target}" for name, target in overlays(host).items()]
         # The same path as on the machine: a virtual environment cannot be moved, and this way it is not copied.
         mounts += [f"{path}:{path}:ro" for path in (self.paths.vllm, self.paths.models)]
+        mounts.append(f"{self.paths.vllm_cache}:{self.paths.vllm_cache}:O")  # each host writes to a layer of its own
         return [
             "run",
             "--detach",

@@ -24,6 +24,11 @@ class Paths:
         return self.cache / "vllm"
 
     @property
+    def vllm_cache(self) -> Path:
+        """What vLLM found out about model classes, so that a first start on a host need not find it out again."""
+        return self.cache / "vllm-cache"
+
+    @property
     def models(self) -> Path:
         return self.cache / "models"
 
