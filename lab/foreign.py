@@ -18,7 +18,8 @@ Description=vLLM, set up by hand
 After=network.target
 
 [Service]
-Environment=VLLM_CACHE_ROOT={cache} VLLM_TARGET_DEVICE=cpu VLLM_HOST_IP=127.0.0.1 HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 HOME=/root
+Environment=VLLM_CACHE_ROOT={cache} VLLM_TARGET_DEVICE=cpu VLLM_HOST_IP=127.0.0.1
+Environment=HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 HOME=/root
 ExecStart={vllm}/bin/vllm serve --config {config}
 Restart=always
 RestartSec=5

@@ -52,7 +52,7 @@ class CallbackModule(CallbackBase):
     def v2_runner_on_start(self, host: Any, task: Any) -> None:
         self._begun[(host.get_name(), task._uuid)] = time.monotonic()
 
-    def _add(self, result: Any) -> None:
+    def _add(self, result: Any, skipped: bool = False) -> None:
         host, task, answer = result._host.get_name(), result._task, result._result
         begun = self._begun.pop((host, task._uuid), None)
         cost = self._costs[host]
@@ -62,8 +62,8 @@ class CallbackModule(CallbackBase):
             cost.waiting_s += took_s
         else:
             cost.other_s += took_s
-        # A report is made on the controller, and a skipped task executes nothing anywhere.
-        if not task.action.startswith(OURS) or task.action.endswith("_report") or answer.get("skipped"):
+        # A report is made on the controller, not on the host.
+        if skipped or not task.action.startswith(OURS) or task.action.endswith("_report"):
             return
         cost.executions += 1
         if waits:
@@ -77,7 +77,7 @@ class CallbackModule(CallbackBase):
         self._add(result)
 
     def v2_runner_on_skipped(self, result: Any) -> None:
-        self._add(result)
+        self._add(result, skipped=True)
 
     def v2_runner_on_unreachable(self, result: Any) -> None:
         self._add(result)
