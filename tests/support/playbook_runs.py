@@ -9,9 +9,10 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Iterator, Sequence
 
 import ansible_runner
+import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB_INVENTORY = ROOT / "inventories" / "lab"
@@ -87,7 +88,7 @@ def run_playbook(
     limit: str | None = None,
     extra_vars: dict[str, Any] | None = None,
     check: bool = False,
-    inventory: Path = LAB_INVENTORY,
+    inventories: Sequence[Path] = (LAB_INVENTORY,),
     timeout_s: int = 1200,
 ) -> Run:
     """Run a playbook of the checkout as typed at its root, and return what happened.
@@ -100,7 +101,7 @@ def run_playbook(
             private_data_dir=str(private),
             project_dir=str(ROOT),
             playbook=name,
-            inventory=str(inventory),
+            inventory=[str(path) for path in inventories],
             limit=limit,
             extravars=extra_vars or {},
             cmdline="--check --diff" if check else "",
@@ -113,6 +114,15 @@ def run_playbook(
             quiet=True,
         )
     )
+
+
+def quick_settings(**changes: Any) -> dict[str, Any]:
+    """The lab's own rollout settings with the shortest measurement that the gate accepts, and with ``changes``."""
+    text = (LAB_INVENTORY / "group_vars" / "all" / "serving.yml").read_text(encoding="utf-8")
+    settings: dict[str, Any] = yaml.safe_load(text)["specdec_rollout_settings"]
+    settings["gate"].update(prompts=8, max_tokens=16, c8_requests=8, warmup_min=1, warmup_max=2)
+    settings.update(changes)
+    return settings
 
 
 def as_json(value: Any) -> str:
