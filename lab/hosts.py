@@ -44,9 +44,14 @@ class Lab:
             self.podman("rm", "-f", "-t", "0", "-v", *left, check=False)
         if left and (left := [name for name in self._containers() if name in left]):
             raise LabError(f"podman does not remove {', '.join(left)}: look with `python3 lab/lab.py podman -- ps -a`")
+        self._forget_connections()
         if wanted is None:
             machine.close_network(self.podman, self.fleet.subnet)
             shutil.rmtree(self.paths.cache / "hosts", ignore_errors=True)
+
+    def _forget_connections(self) -> None:
+        """Ansible keeps ssh connections open for the next run; one to a host that is gone would fail that run."""
+        shutil.rmtree(self.paths.connections, ignore_errors=True)
 
     def create(self, hosts: Sequence[Host], image_name: str) -> None:
         """Create and boot hosts, and learn their keys. Returns when all answer and the foreign server serves."""
@@ -57,7 +62,7 @@ class Lab:
                 self.podman(*self._create_command(host, image_name))
             for host in hosts:
                 self._wait_booted(host)
-            self.write_known_hosts()
+            self.write_ssh_files()
         serving = [host for host in hosts if host.serves]
         for host in serving:
             self._set_up_foreign_server(host)
@@ -68,6 +73,7 @@ class Lab:
     def kill(self, host: Host) -> None:
         """Cut the power: every process of the host is gone at once, its disk stays."""
         self.podman("kill", "--signal", "KILL", host.container, check=False)
+        self._forget_connections()
         self._wait(lambda: self.state(host) in ("exited", "stopped"), f"{host.name} to be off", 15)
 
     def start(self, host: Host) -> None:
@@ -103,9 +109,19 @@ class Lab:
             rows.append((host.name, host.address, system, server))
         return rows
 
-    def write_known_hosts(self) -> None:
-        """Record the hosts' keys as they are, read from inside and not from the network."""
+    def write_ssh_files(self) -> None:
+        """Record the hosts' keys as they are, read from inside and not from the network, and how to log in by name."""
         lines = []
+        names = [f"Host {host.name}\n  HostName {host.address}\n" for host in self.fleet.hosts.values()]
+        common = {
+            "User": "ansible",
+            "IdentityFile": self.paths.key,
+            "IdentitiesOnly": "yes",
+            "UserKnownHostsFile": self.paths.known_hosts,
+            "ConnectTimeout": 5,
+        }
+        names += ["Host *\n", *(f"  {name} {value}\n" for name, value in common.items())]
+        write_whole(self.paths.ssh_config, "".join(names))
         for host in self.fleet.hosts.values():
             if self.state(host) == "running":
                 key = self.shell(host, "cat", "/etc/ssh/ssh_host_ed25519_key.pub").split()
@@ -114,18 +130,7 @@ class Lab:
 
     def ssh_command(self, host: Host) -> list[str]:
         """The ssh command line that logs in on a host."""
-        return [
-            "ssh",
-            "-i",
-            str(self.paths.key),
-            "-o",
-            f"UserKnownHostsFile={self.paths.known_hosts}",
-            "-o",
-            "IdentitiesOnly=yes",
-            "-o",
-            "ConnectTimeout=5",
-            f"ansible@{host.address}",
-        ]
+        return ["ssh", "-F", str(self.paths.ssh_config), host.name]
 
     def _containers(self) -> list[str]:
         listed = self.podman("ps", "-a", "--format", "json", check=False).stdout

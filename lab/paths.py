@@ -41,6 +41,16 @@ class Paths:
         return self.cache / "known_hosts"
 
     @property
+    def ssh_config(self) -> Path:
+        """For `ssh -F`: the hosts by name."""
+        return self.cache / "ssh_config"
+
+    @property
+    def connections(self) -> Path:
+        """Sockets of the ssh connections that Ansible keeps open, as the inventory says."""
+        return self.cache / "ssh"
+
+    @property
     def podman(self) -> Path:
         return self.cache / "podman"
 

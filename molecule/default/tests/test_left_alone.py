@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-testinfra_hosts = ["ansible://agx-02"]
+testinfra_hosts = ["ssh://agx-02"]
 
 
 def test_the_foreign_server_was_not_restarted(unit: Any, before: Any) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-testinfra_hosts = ["ansible://nano-01"]
+testinfra_hosts = ["ssh://nano-01"]
 
 
 def test_no_server_came(unit: Any) -> None:
