@@ -9,7 +9,7 @@ VENV := .venv
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export PYTHON
 
-PARTS := lint sanity unit
+PARTS := lint sanity unit molecule acceptance
 
 .PHONY: help venv lock lab lab-down test $(PARTS:%=test-%) format build clean
 
