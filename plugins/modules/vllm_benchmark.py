@@ -26,6 +26,7 @@ author:
   - The jetson.specdec authors (@jetson-specdec)
 extends_documentation_fragment:
   - jetson.specdec.attributes
+  - jetson.specdec.lease
 attributes:
   check_mode:
     support: partial
@@ -146,23 +147,6 @@ options:
     description: Longest time, in seconds, that the measuring may take. What is not done by then is not measured.
     type: int
     default: 1800
-  lease:
-    description:
-      - The lease of an armed candidate to renew while waiting, with the keys C(state_dir), C(run_id) and C(lease_s).
-    type: dict
-    suboptions:
-      state_dir:
-        description: State directory of this collection on the host.
-        type: path
-        required: true
-      run_id:
-        description: The run that armed the candidate.
-        type: str
-        required: true
-      lease_s:
-        description: Seconds that the lease lasts from each renewal on.
-        type: int
-        required: true
 seealso:
   - module: jetson.specdec.vllm_ready
   - module: jetson.specdec.specdec_gate
@@ -366,17 +350,14 @@ cpu_s:
   sample: 0.2
 """
 
-import contextlib
 import os
-import time
 from typing import Any
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._slots import lease
-from ..module_utils._slots.errors import SlotError
-from ..module_utils._vllm import benchmark, detached
-from ..module_utils._vllm.errors import VllmError
+from ansible_collections.jetson.specdec.plugins.module_utils._slots import lease
+from ansible_collections.jetson.specdec.plugins.module_utils._vllm import benchmark, detached
+from ansible_collections.jetson.specdec.plugins.module_utils._vllm.errors import VllmError
 
 # What the caller has to change; everything else is an outcome.
 BAD_INPUT = ("bad_spec", "spec_changed", "no_device_package")
@@ -397,23 +378,6 @@ SPEC_NAMES = (
     "warmup_tolerance",
     "deadline_s",
 )
-
-
-class Renewal:
-    """Renews a lease at each third of its time, from the poll's own loop."""
-
-    def __init__(self, wanted: dict | None) -> None:
-        self.wanted = wanted
-        self.due_s = 0.0
-
-    def tick(self) -> None:
-        """Renew if it is time."""
-        if self.wanted is None or time.monotonic() < self.due_s:
-            return
-        self.due_s = time.monotonic() + self.wanted["lease_s"] / 3.0
-        # Where it can't be renewed the device takes itself back, which is what a lease is for.
-        with contextlib.suppress(OSError, SlotError):
-            lease.renew(self.wanted["state_dir"], self.wanted["run_id"], self.wanted["lease_s"])
 
 
 def main() -> None:
@@ -473,7 +437,8 @@ def main() -> None:
         if module.check_mode:
             result["outcome"] = {"ok": True, "code": "check_mode", "text": "nothing is measured in check mode"}
         else:
-            result = detached_arm.poll(float(given["wait_s"]), Renewal(given["lease"]).tick)
+            with lease.kept(given["lease"]):
+                result = detached_arm.poll(float(given["wait_s"]))
     except VllmError as exc:
         if exc.code in BAD_INPUT:
             module.fail_json(msg=exc.text, code=exc.code)

@@ -23,6 +23,7 @@ author:
   - The jetson.specdec authors (@jetson-specdec)
 extends_documentation_fragment:
   - jetson.specdec.attributes
+  - jetson.specdec.lease
 attributes:
   check_mode:
     support: full
@@ -84,23 +85,6 @@ options:
         C(invocation_id) and C(main_pid). Further keys are ignored.
       - Without it, whatever the unit runs now is looked at.
     type: dict
-  lease:
-    description:
-      - The lease of an armed candidate to renew while waiting, with the keys C(state_dir), C(run_id) and C(lease_s).
-    type: dict
-    suboptions:
-      state_dir:
-        description: State directory of this collection on the host.
-        type: path
-        required: true
-      run_id:
-        description: The run that armed the candidate.
-        type: str
-        required: true
-      lease_s:
-        description: Seconds that the lease lasts from each renewal on.
-        type: int
-        required: true
 seealso:
   - module: jetson.specdec.specdec_slot
   - module: jetson.specdec.vllm_benchmark
@@ -218,34 +202,12 @@ cpu_s:
 """
 
 import os
-import threading
 
 from ansible.module_utils.basic import AnsibleModule
 
-from ..module_utils._slots import lease
-from ..module_utils._slots.errors import SlotError
-from ..module_utils._vllm import ready
-from ..module_utils._vllm.errors import VllmError
-
-
-def renewing(wanted: dict | None) -> threading.Event:
-    """Renew the lease now and at each third of it until the event is set; set already when there is none."""
-    stop = threading.Event()
-    if wanted is None:
-        stop.set()
-        return stop
-
-    def renew() -> None:
-        while True:
-            try:
-                lease.renew(wanted["state_dir"], wanted["run_id"], wanted["lease_s"])
-            except (OSError, SlotError):
-                return  # the device then takes itself back, which is what a lease is for
-            if stop.wait(max(1.0, wanted["lease_s"] / 3.0)):
-                return
-
-    threading.Thread(target=renew, daemon=True).start()
-    return stop
+from ansible_collections.jetson.specdec.plugins.module_utils._slots import lease
+from ansible_collections.jetson.specdec.plugins.module_utils._vllm import ready
+from ansible_collections.jetson.specdec.plugins.module_utils._vllm.errors import VllmError
 
 
 def main() -> None:
@@ -288,13 +250,11 @@ def main() -> None:
         main_pid=int(started.get("main_pid") or 0) or None,
         deadline_s=float(given["deadline_s"]),
     )
-    stop = renewing(None if module.check_mode else given["lease"])
     try:
-        result = ready.wait(settings, float(given["wait_s"]))
+        with lease.kept(None if module.check_mode else given["lease"]):
+            result = ready.wait(settings, float(given["wait_s"]))
     except VllmError as exc:
         result = ready.ReadyResult(False, True, "process", exc.code, exc.text)
-    finally:
-        stop.set()
     failure = None
     if result.failure_class:
         failure = {"failure_class": result.failure_class, "answer": result.answer}

@@ -8,11 +8,14 @@ untested minutes, and no clock but CLOCK_BOOTTIME has a say in it.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-from typing import Any
+import threading
+from typing import Any, Iterator
 
 from . import clock, disk
+from .errors import SlotError
 from .store import Store
 
 
@@ -36,6 +39,31 @@ def renew(state_dir: str, run_id: str, lease_s: float) -> bool:
         return False
     write(store, run_id, lease_s)
     return True
+
+
+@contextlib.contextmanager
+def kept(wanted: dict[str, Any] | None) -> Iterator[None]:
+    """Renew a lease now and at each third of its time while the body waits; None is no lease.
+
+    ``wanted`` is ``{state_dir, run_id, lease_s}``. Where it can't be renewed the device takes itself back, which is
+    what a lease is for, so that is no error here.
+    """
+    done = threading.Event()
+
+    def keep() -> None:
+        while wanted is not None:
+            with contextlib.suppress(OSError, SlotError):
+                renew(wanted["state_dir"], wanted["run_id"], wanted["lease_s"])
+            if done.wait(max(1.0, wanted["lease_s"] / 3.0)):
+                return
+
+    keeper = threading.Thread(target=keep, daemon=True)
+    keeper.start()
+    try:
+        yield
+    finally:
+        done.set()
+        keeper.join(1.0)
 
 
 def overdue(marker: dict[str, Any], store: Store) -> str | None:

@@ -22,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from typing import Any, Callable
+from typing import Any
 
 from . import benchmark, process
 from .errors import VllmError
@@ -57,10 +57,10 @@ class Detached:
         self.unit = f"jetson-specdec-bench-{spec['run_id']}-{name}.service"
 
     # -- polling -----------------------------------------------------------------------------------------------
-    def poll(self, wait_s: float, tick: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    def poll(self, wait_s: float) -> dict[str, Any]:
         """Start the measurement if nobody did, then wait for its end, ``wait_s`` seconds at most.
 
-        Returns ``{finished, level, outcome, progress}``; ``tick`` is called about twice a second. Raises VllmError
+        Returns ``{finished, level, outcome, progress}``. Raises VllmError
         ``spec_changed``, ``no_device_package``, ``not_started``, ``not_writable`` or ``result_unreadable``.
         """
         until = time.monotonic() + wait_s
@@ -70,7 +70,6 @@ class Detached:
             self._start()
         asked_s = time.monotonic()
         while level is None:
-            tick()
             now = time.monotonic()
             if now >= asked_s + ASK_SYSTEMD_S or now >= until:
                 asked_s = now

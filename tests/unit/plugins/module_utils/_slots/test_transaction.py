@@ -5,10 +5,11 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 
-from ansible_collections.jetson.specdec.plugins.module_utils._slots import lease, store, units
+from ansible_collections.jetson.specdec.plugins.module_utils._slots import disk, lease, store, units
 from ansible_collections.jetson.specdec.plugins.module_utils._slots.errors import SlotError
 
 from .conftest import PowerCut, make_spec
@@ -284,3 +285,18 @@ def test_guard_finishes_a_switch_whose_author_died(host):
     assert served(host) == C and host.store.read_marker()["state"] == "baseline"
     assert host.transaction().watch() == (False, None)
     assert served(host) == B
+
+
+def test_a_lease_is_kept_while_somebody_waits_and_not_beyond(host):
+    serve_baseline(host)
+    arm(host, lease_s=60)
+    host.now += 30
+    with lease.kept({"state_dir": host.store.state_dir, "run_id": "run-1", "lease_s": 60}):
+        deadline = time.monotonic() + 5
+        while disk.read_json(host.store.lease_path)["deadline_boottime_s"] < host.now + 60:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+    host.now += 59
+    assert host.transaction().watch() == (True, None)
+    host.now += 2
+    assert host.transaction().watch() == (False, "lease_expired")

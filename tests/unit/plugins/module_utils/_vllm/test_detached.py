@@ -122,12 +122,6 @@ def test_a_poll_ends_as_soon_as_there_is_a_result(host):
     assert time.monotonic() - begun < 3
 
 
-def test_the_callers_tick_is_called_while_it_waits(host):
-    ticks = []
-    detached.Detached(str(host(seconds=0.3)), spec()).poll(5.0, lambda: ticks.append(1))
-    assert len(ticks) > 3
-
-
 def test_a_process_that_dies_leaves_its_last_words(host):
     state = str(host(end="sys.exit('no space left')"))
     result = detached.Detached(state, spec()).poll(5.0)
