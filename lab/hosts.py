@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 import time
 from collections.abc import Callable, Sequence
 
@@ -172,6 +173,8 @@ class Lab:
             "--tmpfs=/tmp:mode=1777,exec",
             f"--network={NETWORK}",
             f"--ip={host.address}",
+            # The same at each boot: this machine remembers for a while which card has an address.
+            f"--mac-address=02:00:{':'.join(f'{int(part):02x}' for part in host.address.split('.'))}",
             *(f"--volume={mount}" for mount in mounts),
             image_name,
         ]
@@ -188,7 +191,7 @@ class Lab:
                 check=False,
                 timeout_s=20,
             )
-            return seen.stdout.split() == ["active", "active"]
+            return seen.stdout.split() == ["active", "active"] and answers(host.address)
 
         self._wait(booted, f"{host.name} to boot", BOOT_LIMIT_S)
 
@@ -225,6 +228,15 @@ class Lab:
             if time.monotonic() > end:
                 raise LabError(f"waited {limit_s:.0f} s for {what}, in vain")
             time.sleep(0.2)
+
+
+def answers(address: str, port: int = 22) -> bool:
+    """Does a server on a host accept connections from this machine?"""
+    try:
+        with socket.create_connection((address, port), timeout=2):
+            return True
+    except OSError:
+        return False
 
 
 def bring_up(lab: Lab, hosts: Sequence[Host], everything: bool) -> None:
